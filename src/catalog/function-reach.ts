@@ -53,7 +53,8 @@ const of = (catalog: string): string => `'pg_catalog.${catalog}'::regclass`
  *   a dependency of the column, and not of its expression. PostgreSQL's own functions are pinned and not in
  *   `pg_depend`; the few that leave something are searched for in the expression trees.
  * - reach: relations that read or write those in turn. A cascading foreign key leads from the referenced
- *   table.
+ *   table. Where something can be left, a partition also runs the keys and triggers of its table, and a write
+ *   to either side of a foreign key plans a read of the other.
  * - reach_deferring: relations with a trigger that can be deferred, and those that write to them in turn.
  *   Foreign keys and unique constraints that can be deferred have triggers too.
  */
@@ -67,7 +68,8 @@ export const REACH_SHARED: string = `${LEAVING_SHARED},
     where p.oid >= ${FIRST_OWN_OID} and n.nspname <> 'svc'
       and (p.provolatile = 'v' and (l.lanname not in ('internal', 'c') or p.prokind = 'a') or not exists (
         select from pg_catalog.pg_depend d
-        where d.classid = ${of('pg_proc')} and d.objid = p.oid and d.deptype = 'e'
+        where d.classid = ${of('pg_proc')} and d.objid = p.oid
+          and (d.deptype = 'e' or d.deptype = 'i' and d.refclassid = ${of('pg_type')})
       ))
   ),
   reach_type(oid, leaves) as (
@@ -133,9 +135,9 @@ export const REACH_SHARED: string = `${LEAVING_SHARED},
     ${dependent('o.oid', 'o.classid')} and d.classid = ${of('pg_policy')}
     join pg_catalog.pg_policy p on p.oid = d.objid
     union all
-    select t.tgrelid, false, f.leaves
-    from reach_function f
-    ${dependent('f.oid', of('pg_proc'))} and d.classid = ${of('pg_trigger')}
+    select t.tgrelid, false, o.leaves
+    from reach_object o
+    ${dependent('o.oid', 'o.classid')} and d.classid = ${of('pg_trigger')}
     join pg_catalog.pg_trigger t on t.oid = d.objid
     union all
     select a.adrelid, c.attgenerated = 'v', o.leaves
@@ -189,10 +191,16 @@ export const REACH_SHARED: string = `${LEAVING_SHARED},
       union all
       select i.inhparent, r.on_read from pg_catalog.pg_inherits i where i.inhrelid = r.relation
       union all
+      select i.inhrelid, r.on_read from pg_catalog.pg_inherits i where i.inhparent = r.relation and r.leaves
+      union all
       select c.confrelid, false
       from pg_catalog.pg_constraint c
       where c.conrelid = r.relation and c.contype = 'f' and (c.confdeltype in ('c', 'n', 'd')
-        or c.confupdtype in ('c', 'n', 'd'))
+        or c.confupdtype in ('c', 'n', 'd') or r.leaves and r.on_read)
+      union all
+      select c.conrelid, false
+      from pg_catalog.pg_constraint c
+      where c.confrelid = r.relation and c.contype = 'f' and r.leaves and r.on_read
     ) n (relation, on_read)
   ),
   reach_deferring(relation) as (

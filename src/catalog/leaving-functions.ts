@@ -21,14 +21,27 @@ const SESSION_FUNCTIONS =
  * and can defer them. INTO and DECLARE make tables and cursors in SQL, and only variables in PL/pgSQL.
  */
 const COMMANDS: readonly string[] = [
-  ...['alter', 'analyze', 'call', 'cluster', 'comment', 'copy', 'create', 'deallocate', 'delete', 'discard', 'do'],
+  ...[
+    'alter',
+    'analyse',
+    'analyze',
+    'call',
+    'cluster',
+    'comment',
+    'copy',
+    'create',
+    'deallocate',
+    'delete',
+    'discard',
+    'do',
+  ],
   ...['drop', 'execute', 'grant', 'import', 'insert', 'listen', 'load', 'merge', 'prepare', 'reassign', 'refresh'],
   ...['reindex', 'reset', 'revoke', 'security', 'set', 'truncate', 'unlisten', 'update'],
 ]
 const COMMANDS_OF_SQL: readonly string[] = ['into', 'declare']
 
 /** Limit on the characters of a body that is searched. */
-const BODY_MAX = 20_000
+const BODY_MAX = 5_000
 
 /** A name that is a single word of a body, in lower case. */
 const WORD = '^[a-z0-9_]+$'
@@ -40,34 +53,33 @@ const of = (catalog: string): string => `'pg_catalog.${catalog}'::regclass::oid`
 
 const oneOf = (...catalogs: readonly string[]): string => `(${catalogs.map(of).join(', ')})`
 
-const words = (list: readonly string[]): string => String.raw`\m(${list.join('|')})\M`
+/** Before PostgreSQL 15, a word can follow a number without a space. */
+const words = (list: readonly string[]): string => String.raw`(^|[^a-z_])(${list.join('|')})\M`
 
-/** Parts of a relation, which run when its rows are read or written. */
-const PARTS: readonly string[] = [
-  ...['pg_policy', 'pg_rewrite', 'pg_trigger', 'pg_attrdef', 'pg_constraint', 'pg_statistic_ext'],
-]
+/** Parts of a relation that a read of its rows runs, or the planning of one. */
+const PARTS: readonly string[] = ['pg_policy', 'pg_rewrite', 'pg_attrdef', 'pg_constraint', 'pg_statistic_ext']
 
-/** Objects that no body runs. */
-const IGNORED: readonly string[] = ['pg_event_trigger', 'pg_publication_rel']
+/** Objects that a body which only reads does not run. */
+const IGNORED: readonly string[] = ['pg_trigger', 'pg_event_trigger', 'pg_publication_rel']
 
 /**
  * The common table expressions.
  * - session_function: PostgreSQL's functions are pinned and not in `pg_depend`, so they are searched for in
  *   the expression trees.
  * - leaving_expression: the relations with expressions that call one of these.
- * - leaving_pair: types that an operator, cast or operator class, or that a check or default of a domain does
- *   so for, twice if it is one.
- * - own_function: the functions of the database. `is_compiled` is true for those of extensions, which are
- *   harmless if the extension is known.
- * - body: the functions whose own body leaves nothing, with its text in lower case. All comparisons ignore
- *   the locale, because names do. The body of a function between BEGIN ATOMIC and END is a tree, whose
- *   queries are numbered by command: 1 is SELECT (nodes.h, CmdType).
+ * - leaving_pair: the two types of an operator, cast or operator class that is one of these, and twice the
+ *   domain whose check or default calls one.
+ * - own_function: the functions of the database. `is_compiled` is true for those of extensions and of range
+ *   types. Of these, the latter and those of known extensions that are not VOLATILE are harmless.
+ * - body: the functions whose own body leaves nothing, with its text in lower case. Letters outside ASCII
+ *   stay as they are, as in names, except in encodings of one byte. The body of a function between BEGIN
+ *   ATOMIC and END is a tree, whose queries are numbered by command: 1 is SELECT (nodes.h, CmdType).
  * - following: from an object that can run something to those that run it by that. Through `pg_depend`, to
- *   functions, parts of relations, and indexes; from a part to its relation; from a relation to its parent.
- *   Foreign keys are left out, because these bodies write nothing, and so are the row types of relations.
- *   PostgreSQL reads a text only when it runs, in any search path, so a text follows each function and
- *   relation whose name is in it, whatever it means there. Operators, casts and types can be used without
- *   being named: they are one object, 0, which every text follows.
+ *   functions, parts of relations, and indexes; from a part to its relation; between a relation and its
+ *   parent. Foreign keys, triggers and defaults are left out, because these bodies write nothing, and so are
+ *   the row types of relations. PostgreSQL reads a text only when it runs, in any search path, so a text
+ *   follows each function and relation whose name is in it, whatever it means there. Operators, casts and
+ *   types can be used without being named: they are one object, 0, which every text follows.
  * - leaving: all functions but those bodies, and what follows them. Of compiled functions, what follows by
  *   object 0 does not count, because extensions define types and operators; of the functions of schema svc,
  *   only functions count, because its triggers restore what they change.
@@ -118,13 +130,14 @@ export const LEAVING_SHARED: string = `
   ),
   own_function(oid, name, language, kind, is_compiled, is_known, is_service) as materialized (
     select p.oid, lower(p.proname collate "C"), l.lanname, p.prokind,
-      e.oid is not null and p.prokind = 'f' and l.lanname in ('c', 'internal'),
-      p.provolatile <> 'v' and e.extname in (${KNOWN_EXTENSIONS}), n.nspname = 'svc'
+      d.deptype is not null and l.lanname in ('c', 'internal'),
+      p.provolatile <> 'v' and (d.deptype = 'i' or e.extname in (${KNOWN_EXTENSIONS})), n.nspname = 'svc'
     from pg_catalog.pg_proc p
     join pg_catalog.pg_language l on l.oid = p.prolang
     join pg_catalog.pg_namespace n on n.oid = p.pronamespace
     left join pg_catalog.pg_depend d
-      on d.classid = ${of('pg_proc')} and d.objid = p.oid and d.objsubid = 0 and d.deptype = 'e'
+      on d.classid = ${of('pg_proc')} and d.objid = p.oid and d.objsubid = 0
+        and (d.deptype = 'e' or d.deptype = 'i' and d.refclassid = ${of('pg_type')})
     left join pg_catalog.pg_extension e on d.refclassid = ${of('pg_extension')} and e.oid = d.refobjid
     where p.oid >= ${FIRST_OWN_OID}
   ),
@@ -148,6 +161,11 @@ export const LEAVING_SHARED: string = `
     cross join lateral (values (d.classid in ${oneOf('pg_proc', 'pg_class', ...PARTS)})) n (is_named)
     where d.refclassid in ${oneOf('pg_proc', 'pg_class')} and d.refobjid >= ${FIRST_OWN_OID}
       and d.classid not in ${oneOf(...IGNORED)}
+      and (d.classid <> ${of('pg_attrdef')} or exists (
+        select from pg_catalog.pg_attrdef a
+        join pg_catalog.pg_attribute c on c.attrelid = a.adrelid and c.attnum = a.adnum
+        where a.oid = d.objid and c.attgenerated <> ''
+      ))
       and (d.refclassid = ${of('pg_proc')} or d.classid not in ${oneOf('pg_type', 'pg_constraint')})
     union all
     select d.classid, d.objid, case when d.refclassid = ${of('pg_class')} then d.refclassid else 0 end,
@@ -157,7 +175,9 @@ export const LEAVING_SHARED: string = `
       and d.refclassid in ${oneOf('pg_class', 'pg_type')} and (d.classid in ${oneOf(...PARTS)}
         or d.classid = ${of('pg_class')} and d.refclassid = ${of('pg_class')})
     union all
-    select ${of('pg_class')}, i.inhrelid, ${of('pg_class')}, i.inhparent from pg_catalog.pg_inherits i
+    select ${of('pg_class')}, n.relation, ${of('pg_class')}, n.other
+    from pg_catalog.pg_inherits i
+    cross join lateral (values (i.inhrelid, i.inhparent), (i.inhparent, i.inhrelid)) n (relation, other)
     union all
     select n.classid, n.oid, ${of('pg_proc')}, s.oid
     from (
@@ -176,9 +196,11 @@ export const LEAVING_SHARED: string = `
       from (
         select name from own_function
         union
-        select lower(relname collate "C") from pg_catalog.pg_class where oid >= ${FIRST_OWN_OID}
+        select lower(relname collate "C") from pg_catalog.pg_class
+        where oid >= ${FIRST_OWN_OID} and relkind in ('r', 'p', 'v', 'm', 'f')
       ) n (name)
-      join body b on n.name !~ '${WORD}' and (strpos(b.text, n.name) > 0 or strpos(n.name, '"') > 0)
+      join body b on n.name !~ '${WORD}'
+        and (strpos(b.text, n.name) > 0 or strpos(n.name, '"') > 0 or getdatabaseencoding() <> 'UTF8')
     ) s (word, oid) on s.word = n.name
     union all
     select 0, 0, ${of('pg_proc')}, oid from body
@@ -196,7 +218,7 @@ export const LEAVING_SHARED: string = `
       where f.is_compiled and not f.is_known and n.by_class <> 0
         or f.is_service and n.by_class = ${of('pg_proc')}
       union all
-      select ${of('pg_class')}, relation from leaving_expression
+      select ${of('pg_class')}, relation from leaving_expression where on_read
       union all
       select 0, 0 from leaving_pair
     ) b (classid, oid)
