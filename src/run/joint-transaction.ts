@@ -143,7 +143,7 @@ export interface Part {
 /** Properties of the commands so far that decide how the transaction ends. */
 export interface Effect {
   readonly writes: boolean
-  readonly runsFunctions: boolean
+  readonly leavesState: boolean
 }
 
 /** How the transaction ends: the commands before COMMIT. */
@@ -200,7 +200,7 @@ export class JointTransaction {
   #isDead = false
   /** The position of the last operation that runs. */
   #last = Number.POSITIVE_INFINITY
-  #effect: Effect = { writes: false, runsFunctions: false }
+  #effect: Effect = { writes: false, leavesState: false }
   #settle!: { resolve(): void; reject(error: unknown): void }
 
   constructor(parts: JointTransactionParts) {
@@ -375,7 +375,7 @@ export class JointTransaction {
     this.#open ??= database.begin(flow, isolation, worked)
     this.#effect = {
       writes: this.#effect.writes || effect.writes,
-      runsFunctions: this.#effect.runsFunctions || effect.runsFunctions,
+      leavesState: this.#effect.leavesState || effect.leavesState,
     }
     return this.#open
   }

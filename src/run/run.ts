@@ -278,11 +278,11 @@ export function createRunner(parts: RunnerParts): Runner {
     identity: Identity,
     statements: readonly BoundStatement[],
     commands: readonly Command[],
-    { runsFunctions, isLast }: { readonly runsFunctions: boolean; readonly isLast: boolean },
+    { leavesState, isLast }: { readonly leavesState: boolean; readonly isLast: boolean },
   ): RunningRequest<readonly Result[]> {
     const first = [SAVEPOINT, settings.for(identity, 'read only', worked.ms)]
-    const after = [...(runsFunctions ? RESET_AFTER_READ : []), RELEASE]
-    const effect = { writes: false, runsFunctions }
+    const after = [...(leavesState ? RESET_AFTER_READ : []), RELEASE]
+    const effect = { writes: false, leavesState }
     const how = { identity, first, commands, after, access: 'read only', effect, isLast } as const
     return mapped(runWithin(worked.within, worked, statements, how), results => results.slice(first.length))
   }
@@ -294,25 +294,25 @@ export function createRunner(parts: RunnerParts): Runner {
     more: readonly Command[],
     worked: Work,
   ): RunningRequest<readonly Result[]> {
-    const runsFunctions = reset.runsFunctions(statements)
+    const leavesState = reset.leavesState(statements)
     return runWithin(part, worked, statements, {
       identity,
       first: [settings.numbered(identity, worked.ms, worked.trace)],
       commands: statements.map(statement => commandFor(identity, statement)),
-      after: [...more, ...(runsFunctions ? RESET_AFTER_READ : [])],
-      ...{ access: 'read write', effect: { writes: true, runsFunctions }, isLast: true },
+      after: [...more, ...(leavesState ? RESET_AFTER_READ : [])],
+      ...{ access: 'read write', effect: { writes: true, leavesState }, isLast: true },
     })
   }
 
   return {
     read(identity, statements, worked) {
-      const runsFunctions = identity.session?.before != null || reset.runsFunctions(statements)
+      const leavesState = identity.session?.before != null || reset.leavesState(statements)
       // Only a function sets headers of the response, and `set_config` counts as one.
-      const frame = sessionFrame(identity, 'read only', runsFunctions)
-      const after = runsFunctions ? RESET_AFTER_READ : NO_COMMANDS
+      const frame = sessionFrame(identity, 'read only', leavesState)
+      const after = leavesState ? RESET_AFTER_READ : NO_COMMANDS
       if (isWithin(worked)) {
         const isLast = !worked.within.writesRows && statements.every(({ statement }) => statement.kind !== 'explain')
-        const how = { runsFunctions: after.length > 0, isLast }
+        const how = { leavesState: after.length > 0, isLast }
         const commands = statements.map(statement => commandFor(identity, statement))
         const running = readWithin(worked, identity, statements, commands, how)
         return mapped(running, results => results.map(({ rows }) => rows))
@@ -332,7 +332,7 @@ export function createRunner(parts: RunnerParts): Runner {
     },
     write(identity, statements, worked) {
       // Only a function sets headers of the response, also one of a trigger.
-      const canReply = identity.session?.before != null || reset.runsFunctions(statements)
+      const canReply = identity.session?.before != null || reset.leavesState(statements)
       const frame = sessionFrame(identity, 'read write', canReply)
       const resetting = callsFirst(frame) ? [...RUN_DEFERRED, ...RESET_AFTER_WRITE] : reset.afterWrite(statements)
       const after = [...beforeDeferred(identity, worked, statements), ...resetting, ...frame.end]
@@ -364,15 +364,15 @@ export function createRunner(parts: RunnerParts): Runner {
     call(identity, statement, { access, format, isStable = false }, worked) {
       const { text, parameters } = commandFor(identity, statement)
       const command: Command = { text, parameters, resultFormat: format }
-      const runsFunctions = identity.session?.before != null || reset.runsFunctions([statement])
-      const frame = sessionFrame(identity, access, runsFunctions)
+      const leavesState = identity.session?.before != null || reset.leavesState([statement])
+      const frame = sessionFrame(identity, access, leavesState)
       const take = (called: Result | undefined): Result => {
         if (called === undefined) throw new Error('a call must have a result')
         return called
       }
       if (!isWithin(worked)) {
         const commands = () =>
-          runsFunctions
+          leavesState
             ? withReset(command, frame, identity, access, worked)
             : [settings.for(identity, access, worked.ms, worked.trace), command, ...frame.end]
         const running =
@@ -384,14 +384,14 @@ export function createRunner(parts: RunnerParts): Runner {
         return taken(access, [statement], running, results => take(frame.without(results, 1)[1]))
       }
       if (access === 'read only') {
-        const how = { runsFunctions, isLast: true }
+        const how = { leavesState, isLast: true }
         return mapped(readWithin(worked, identity, [statement], [command], how), ([called]) => take(called))
       }
       const running = runWithin(worked.within, worked, [statement], {
         identity,
         first: [settings.for(identity, access, worked.ms, worked.trace)],
-        ...{ commands: [command], after: runsFunctions ? RESET_AFTER_READ : NO_COMMANDS, access },
-        ...{ effect: { writes: true, runsFunctions }, isLast: true },
+        ...{ commands: [command], after: leavesState ? RESET_AFTER_READ : NO_COMMANDS, access },
+        ...{ effect: { writes: true, leavesState }, isLast: true },
       })
       return mapped(running, ([, called]) => take(called))
     },
@@ -400,7 +400,7 @@ export function createRunner(parts: RunnerParts): Runner {
       if (isWithin(worked)) {
         const parsing = { text, parameters: [], parsesOnly: true } as const
         const first = [SAVEPOINT, settings.for(identity, 'read only', worked.ms), parsing]
-        const effect = { writes: false, runsFunctions: false }
+        const effect = { writes: false, leavesState: false }
         const how = {
           identity,
           first,
@@ -442,7 +442,7 @@ export function createRunner(parts: RunnerParts): Runner {
           routes === null
             ? null
             : { committed: () => routes.wrote(identity, worked), unknown: () => routes.mayWrite(identity) },
-        closing: ({ writes, runsFunctions }) => [
+        closing: ({ writes, leavesState }) => [
           ...(writes
             ? [
                 settings.numbered(identity, worked.ms, worked.trace),
@@ -450,7 +450,7 @@ export function createRunner(parts: RunnerParts): Runner {
                 ...RUN_DEFERRED,
               ]
             : []),
-          ...(runsFunctions ? (writes ? RESET_AFTER_WRITE : RESET_AFTER_READ) : []),
+          ...(leavesState ? (writes ? RESET_AFTER_WRITE : RESET_AFTER_READ) : []),
         ],
         failed: error => {
           if (isStaleSchema(error)) onStaleSchema()

@@ -30,7 +30,7 @@ const NOTHING: readonly Command[] = []
 /** The commands that end a transaction. */
 export interface SessionReset {
   /** Reports whether these statements can run a function that leaves something in the session. */
-  runsFunctions(statements: readonly BoundStatement[]): boolean
+  leavesState(statements: readonly BoundStatement[]): boolean
   /** Ends a transaction that only reads. */
   afterRead(statements: readonly BoundStatement[]): readonly Command[]
   /** Ends a transaction that writes. */
@@ -47,7 +47,7 @@ export function createSessionReset(catalog: () => Catalog): SessionReset {
   let from: Catalog | null = null
   let known = new WeakMap<CompiledStatement, boolean>()
 
-  function runsFunction(statement: CompiledStatement): boolean {
+  function canLeave(statement: CompiledStatement): boolean {
     const current = catalog()
     if (current !== from) {
       from = current
@@ -55,23 +55,23 @@ export function createSessionReset(catalog: () => Catalog): SessionReset {
     }
     const found = known.get(statement)
     if (found !== undefined) return found
-    const runs = canLeaveState(statement, current)
-    known.set(statement, runs)
-    return runs
+    const leaves = canLeaveState(statement, current)
+    known.set(statement, leaves)
+    return leaves
   }
-  const anyRuns = (statements: readonly BoundStatement[]): boolean => {
-    for (const { statement } of statements) if (runsFunction(statement)) return true
+  const leavesState = (statements: readonly BoundStatement[]): boolean => {
+    for (const { statement } of statements) if (canLeave(statement)) return true
     return false
   }
   const canDefer: SessionReset['canDefer'] = statements =>
-    statements === undefined || anyRuns(statements)
+    statements === undefined || leavesState(statements)
       ? catalog().functionReach.deferring.size > 0
       : statements.some(({ statement }) => canDeferWrite(statement, catalog()))
   return {
-    runsFunctions: anyRuns,
-    afterRead: statements => (anyRuns(statements) ? RESET_AFTER_READ : NOTHING),
+    leavesState,
+    afterRead: statements => (leavesState(statements) ? RESET_AFTER_READ : NOTHING),
     afterWrite: statements =>
-      anyRuns(statements) ? AFTER_WRITE_OF_FUNCTIONS : canDefer(statements) ? RUN_DEFERRED : NOTHING,
+      leavesState(statements) ? AFTER_WRITE_OF_FUNCTIONS : canDefer(statements) ? RUN_DEFERRED : NOTHING,
     canDefer,
   }
 }
