@@ -8,7 +8,7 @@
  */
 import { LEAVING_SHARED } from './leaving-functions.ts'
 import type { FunctionReach, Reach } from './model.ts'
-import { FIRST_OWN_OID } from './own-oids.ts'
+import { FIRST_OWN_OID, classOf as of } from './own-oids.ts'
 
 /** A resource whose use can run a function of the database. */
 export interface ReachItem {
@@ -36,8 +36,6 @@ export interface HarmlessItem {
 
 const dependent = (on: string, classid: string): string =>
   `join pg_catalog.pg_depend d on d.refclassid = ${classid} and d.refobjid = ${on}`
-
-const of = (catalog: string): string => `'pg_catalog.${catalog}'::regclass`
 
 /**
  * The common table expressions of these sections.

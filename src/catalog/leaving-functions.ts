@@ -5,7 +5,7 @@
  * leaves something or runs a text, and everything that it may run is harmless as well.
  */
 import { KNOWN_EXTENSIONS } from './known-extensions.ts'
-import { FIRST_OWN_OID } from './own-oids.ts'
+import { FIRST_OWN_OID, classOf as of } from './own-oids.ts'
 
 /**
  * PostgreSQL's own functions that change the session, run the text they are given, or run the expressions of
@@ -49,8 +49,6 @@ const WORD = '^[a-z0-9_]+$'
 /** Limit on the bytes of a name; PostgreSQL cuts off the rest (NAMEDATALEN). */
 const NAME_MAX = 63
 
-const of = (catalog: string): string => `'pg_catalog.${catalog}'::regclass::oid`
-
 const oneOf = (...catalogs: readonly string[]): string => `(${catalogs.map(of).join(', ')})`
 
 /** Before PostgreSQL 15, a word can follow a number without a space. */
@@ -74,6 +72,7 @@ const IGNORED: readonly string[] = ['pg_trigger', 'pg_event_trigger', 'pg_public
  * - body: the functions whose own body leaves nothing, with its text in lower case. Letters outside ASCII
  *   stay as they are, as in names, except in encodings of one byte. The body of a function between BEGIN
  *   ATOMIC and END is a tree, whose queries are numbered by command: 1 is SELECT (nodes.h, CmdType).
+ * - called: the names of functions and relations that a text can have.
  * - following: from an object that can run something to those that run it by that. Through `pg_depend`, to
  *   functions, parts of relations, and indexes; from a part to its relation; between a relation and its
  *   parent. Foreign keys, triggers and defaults are left out, because these bodies write nothing, and so are
@@ -154,6 +153,13 @@ export const LEAVING_SHARED: string = `
       and t.tree !~ ':commandType [^1]'
       and not exists (select from session_function s where strpos(t.tree, s.mark) > 0)
   ),
+  called(classid, oid, name) as materialized (
+    select ${of('pg_proc')}, oid, name from own_function
+    union all
+    select ${of('pg_class')}, c.oid, lower(c.relname collate "C")
+    from pg_catalog.pg_class c
+    where c.oid >= ${FIRST_OWN_OID} and c.relkind in ('r', 'p', 'v', 'm', 'f')
+  ),
   following(classid, oid, by_class, by) as materialized (
     select d.refclassid, d.refobjid, case when n.is_named then d.classid else 0 end,
       case when n.is_named then d.objid else 0 end
@@ -180,27 +186,15 @@ export const LEAVING_SHARED: string = `
     cross join lateral (values (i.inhrelid, i.inhparent), (i.inhparent, i.inhrelid)) n (relation, other)
     union all
     select n.classid, n.oid, ${of('pg_proc')}, s.oid
-    from (
-      select ${of('pg_proc')}, oid, name from own_function
-      union all
-      select ${of('pg_class')}, c.oid, lower(c.relname collate "C")
-      from pg_catalog.pg_class c
-      where c.oid >= ${FIRST_OWN_OID} and c.relkind in ('r', 'p', 'v', 'm', 'f')
-    ) n (classid, oid, name)
+    from called n
     join (
       select distinct left(w.word, ${NAME_MAX}), b.oid
       from body b
       cross join lateral regexp_split_to_table(b.text, '[^a-z0-9_]+') w (word)
       union all
       select n.name, b.oid
-      from (
-        select name from own_function
-        union
-        select lower(relname collate "C") from pg_catalog.pg_class
-        where oid >= ${FIRST_OWN_OID} and relkind in ('r', 'p', 'v', 'm', 'f')
-      ) n (name)
-      join body b on n.name !~ '${WORD}'
-        and (strpos(b.text, n.name) > 0 or strpos(n.name, '"') > 0 or getdatabaseencoding() <> 'UTF8')
+      from (select distinct name from called where name !~ '${WORD}') n
+      join body b on strpos(b.text, n.name) > 0 or strpos(n.name, '"') > 0 or getdatabaseencoding() <> 'UTF8'
     ) s (word, oid) on s.word = n.name
     union all
     select 0, 0, ${of('pg_proc')}, oid from body

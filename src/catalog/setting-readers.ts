@@ -6,7 +6,7 @@
  */
 import { KNOWN_EXTENSIONS } from './known-extensions.ts'
 import type { SettingReaders } from './model.ts'
-import { FIRST_OWN_OID } from './own-oids.ts'
+import { FIRST_OWN_OID, classOf as of } from './own-oids.ts'
 import { ANY_SETTING, settingNamesOf, textOfConstant } from './setting-names.ts'
 
 /** A function that may read settings. */
@@ -36,8 +36,6 @@ export interface SettingWatchItem {
 
 /** Limit on the characters of a body that is searched. */
 const BODY_MAX = 1_000_000
-
-const of = (catalog: string): string => `'pg_catalog.${catalog}'::regclass`
 
 /** A call of `current_setting` in a stored expression, with a constant as the name. */
 const STORED_CALL =
