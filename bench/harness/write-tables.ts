@@ -88,26 +88,26 @@ function statements(role: string): readonly string[] {
       `create table ${table} (like ${ITEMS} including all)`,
       `insert into ${table} select * from ${ITEMS}`,
     ]),
-    ...[READINGS, HOOKED, ITEMS].flatMap(table => [
-      `alter table ${table} enable row level security`,
-      `alter table ${table} force row level security`,
-      `create policy own_tenant on ${table} using (tenant_id = (select ${OWN}))`,
-      `grant select, insert, update, delete on ${table} to ${role}`,
-    ]),
+    ...[READINGS, HOOKED, ITEMS].flatMap(table => protect(table, OWN, role)),
     `create or replace function ${ADD}(a integer, b integer) returns integer immutable language sql return a + b`,
     `create or replace function ${ADD_RESETTING}(a integer, b integer) returns integer volatile language sql
       return (select a + b where ${SETTING})`,
     `create or replace function bench_tenant() returns uuid stable language sql return ${OWN}`,
     `create or replace function bench_tenant_resetting() returns uuid volatile language sql
       return (select ${OWN} where ${SETTING})`,
-    ...Object.entries(POLICY_FUNCTIONS).flatMap(([table, called]) => [
-      `alter table ${table} enable row level security`,
-      `alter table ${table} force row level security`,
-      `create policy own_tenant on ${table} using (tenant_id = (select ${called}()))`,
-      `grant select on ${table} to ${role}`,
-    ]),
+    ...Object.entries(POLICY_FUNCTIONS).flatMap(([table, called]) => protect(table, `${called}()`, role)),
     'commit',
     `vacuum (analyze) ${ITEMS}, ${ITEMS_OF_FUNCTION}, ${ITEMS_OF_RESETTING}`,
     'checkpoint',
+  ]
+}
+
+/** Shows the role only rows of the tenant that `tenant` computes. */
+function protect(table: string, tenant: string, role: string): readonly string[] {
+  return [
+    `alter table ${table} enable row level security`,
+    `alter table ${table} force row level security`,
+    `create policy own_tenant on ${table} using (tenant_id = (select ${tenant}))`,
+    `grant select, insert, update, delete on ${table} to ${role}`,
   ]
 }
