@@ -43,6 +43,8 @@ export interface InsertShape {
   readonly columns: readonly string[]
   readonly rows: 'one' | 'many'
   readonly upsert: ConflictResolution | null
+  /** Conditions that select the rows to insert; empty for all. */
+  readonly where: readonly BoundCondition[]
 }
 
 /** The rows that a write returns; a null level for none. */
@@ -51,16 +53,19 @@ export interface ReturningShape {
   readonly context: LevelContext
 }
 
-/** Inserts the rows of `value`. */
+/** Inserts rows of `value`. */
 export function buildInsert(
   table: Table,
-  { columns, rows, upsert }: InsertShape,
+  { columns, rows, upsert, where }: InsertShape,
   value: Parameter,
   returning: ReturningShape,
 ): Add {
   const { catalog } = returning.context.view
   const source = recordSource(value, BODY, recordColumns(table, columns, catalog), rows)
-  const values = getFrom(source, { fields: columns.map(name => field(bodyValue(table, name, catalog))) })
+  const values = getFrom(source, {
+    fields: columns.map(name => field(bodyValue(table, name, catalog))),
+    where: buildWhere(tableSource(table, BODY, returning.context), where),
+  })
   return add({
     table,
     columns,

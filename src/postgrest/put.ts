@@ -6,10 +6,11 @@ import { type Payload, readObject, rowsOf } from './payload.ts'
 import type { DoorRequest } from './request.ts'
 
 /**
- * The row of the body that a PUT writes: the only one with the key of the filters.
- * @throws {PostgrestError} `PGRST114` for a range, `PGRST105` for other filters, `PGRST115` for another key.
+ * The row of the body that a PUT writes: the only one with the key of the filters. Null if no row has it as
+ * the same text: only PostgreSQL knows whether `A0EE` and `a0ee`, or `1` and `01`, are the same value.
+ * @throws {PostgrestError} `PGRST114` for a range, `PGRST105` for other filters, `PGRST115` for several rows.
  */
-export function rowOfPut({ parameters }: DoorRequest, table: Table, payload: Payload): Buffer {
+export function rowOfPut({ parameters }: DoorRequest, table: Table, payload: Payload): Buffer | null {
   const { root } = parameters
   if (root.range.limit !== null || root.range.offset !== 0) throw rangeOfPut()
   const wanted = new Map(root.where.map(keyFilter))
@@ -20,9 +21,8 @@ export function rowOfPut({ parameters }: DoorRequest, table: Table, payload: Pay
     const written = readObject(row)
     return written !== null && [...wanted].every(([name, value]) => written.get(name) === value)
   })
-  const [row] = fitting
-  if (row === undefined || fitting.length > 1) throw otherPutKey()
-  return row
+  if (fitting.length > 1) throw otherPutKey()
+  return fitting[0] ?? null
 }
 
 function keyFilter(tree: LogicTree): readonly [name: string, value: string] {

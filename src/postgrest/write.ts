@@ -18,7 +18,7 @@ import {
   type ReturningShape,
   type UpdatedColumns,
 } from './build-write.ts'
-import { notImplemented, notSingular, notWritable, PostgrestError, unknownBodyColumn } from './errors.ts'
+import { notImplemented, notSingular, notWritable, otherPutKey, PostgrestError, unknownBodyColumn } from './errors.ts'
 import { foldingOf } from './media-handlers.ts'
 import type { ResponseMediaType } from './media-types.ts'
 import { tableIn } from './names.ts'
@@ -27,6 +27,7 @@ import { type AppliedPreference, printApplied } from './preferences.ts'
 import { rowOfPut } from './put.ts'
 import type { QueryParameters } from './query-parameters.ts'
 import { printContentRange, type RowRange } from './range.ts'
+import { isRepresented } from './representations.ts'
 import { addType, addWarning, type DoorRequest } from './request.ts'
 import { printResponseBody, withReply } from './respond.ts'
 import type { IsExposed } from './rpc/resolve.ts'
@@ -189,12 +190,13 @@ function insertStatement(
   kind: Payload['kind'],
   columns: readonly string[],
   upsert: ConflictResolution | null,
+  where: InsertShape['where'] = [],
 ): BoundStatement<WriteStatement> {
   const { caller, parts, table, request } = writing
   assertWritten(table, columns, 'INSERT')
   const values = new Values(writing.values)
   const { returning, levelKey } = writing
-  const shape: InsertShape = { columns, rows: kind === 'array' ? 'many' : 'one', upsert }
+  const shape: InsertShape = { columns, rows: kind === 'array' ? 'many' : 'one', upsert, where }
   const value = values.add(bytes)
   // One object is at most one row.
   const rowsMax = kind === 'array' ? boundMax(request, values) : null
@@ -205,8 +207,10 @@ function insertStatement(
 }
 
 /** Names of columns contain no NUL. */
-function insertKey({ columns, rows, upsert }: InsertShape): string {
-  return `${rows}\0${upsert === null ? '' : JSON.stringify(upsert)}\0${columns.join('\0')}`
+function insertKey({ columns, rows, upsert, where }: InsertShape): string {
+  const conflicts = upsert === null ? '' : JSON.stringify(upsert)
+  const selects = where.length > 0 ? 'selected' : ''
+  return [rows, selects, conflicts, ...columns].join('\0')
 }
 
 /** The columns of `Location`. */
@@ -264,13 +268,18 @@ function put(writing: Writing): RequestStep {
   const payload = payloadOf(writing)
   const columns = columnsOf(writing, payload)
   const row = rowOfPut(request, table, payload)
+  if (row === null && !hasComparableKey(writing, columns)) throw otherPutKey()
   const upsert: ConflictResolution = { target: table.primaryKey, existing: 'update' }
-  const inserted = insertStatement(writing, row, 'object', columns, upsert)
+  const inserted =
+    row === null
+      ? insertStatement(writing, payload.bytes, payload.kind, columns, upsert, writing.level.where)
+      : insertStatement(writing, row, 'object', columns, upsert)
   return {
     runs: 'write',
     parts: [inserted],
     failed: error => refuseTooMany(error, request),
     respond([result]) {
+      if (row === null && result?.count !== 1) throw otherPutKey()
       const rows = shown(writing, result?.rows ?? [], 1)
       const { level } = writing.returning
       const isCreated = rows[0]?.[level === null ? 0 : 1]?.toString() === 't'
@@ -279,6 +288,14 @@ function put(writing: Writing): RequestStep {
       return finished(writing, { status, headers: {}, rows, count: rows.length, applied })
     },
   }
+}
+
+/** True if PostgreSQL can compare the key of the body with filters: it is there, in the form of its type. */
+function hasComparableKey({ table, caller }: Writing, columns: readonly string[]): boolean {
+  return table.primaryKey.every(name => {
+    const known = table.columnByName.get(name)
+    return known !== undefined && columns.includes(name) && !isRepresented(known.type, caller.view.catalog)
+  })
 }
 
 // ---- updates and deletions --------------------------------------------------------------------------------

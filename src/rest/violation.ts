@@ -30,9 +30,9 @@ interface DatabaseDetails {
  */
 export function describeViolation(error: unknown, view: View): unknown {
   if (!(error instanceof GatewayError) || error.code !== 'QUERY_ERROR') return error
-  const details = error.details as DatabaseDetails | undefined
-  const kind = kindOf(details)
-  if (details === undefined || kind === undefined) return error
+  const details = databaseDetails(error)
+  const kind = details === null ? undefined : KIND_OF.get(details.sqlstate)
+  if (details === null || kind === undefined) return error
   const violated = violatedIn(details, schemaOf(error.cause), view)
   const table = violated?.table.name ?? details.table
   return new GatewayError(error.code, error.message, {
@@ -47,14 +47,16 @@ export function describeViolation(error: unknown, view: View): unknown {
 /** The table and constraint of a violation, as PostgreSQL names them; null for other errors. */
 export function violatedBy(error: unknown, { catalog }: View): Where | null {
   if (!(error instanceof GatewayError) || error.code !== 'QUERY_ERROR') return null
-  const details = error.details as DatabaseDetails | undefined
-  if (details === undefined || details.table === null || kindOf(details) === undefined) return null
+  const details = databaseDetails(error)
+  if (details === null || details.table === null || !KIND_OF.has(details.sqlstate)) return null
   const schema = schemaOf(error.cause) ?? catalog.schemas[0]
   return schema === undefined ? null : { schema, table: details.table, constraint: details.constraint }
 }
 
-function kindOf(details: DatabaseDetails | undefined): ViolationKind | undefined {
-  return details === undefined ? undefined : KIND_OF.get(details.sqlstate)
+/** The details of an error of PostgreSQL; null for other errors, whose details have any form. */
+function databaseDetails({ details }: GatewayError): DatabaseDetails | null {
+  const isFromDatabase = typeof details === 'object' && details !== null && 'sqlstate' in details
+  return isFromDatabase ? (details as DatabaseDetails) : null
 }
 
 interface Violated {

@@ -309,7 +309,26 @@ describe('PUT', () => {
     expect(await names()).toEqual(['one', 'two', 'three', 'seven'])
   })
 
+  test.each<[path: string, body: object]>([
+    ['/items?id=eq.07', { id: 7, name: 'same' }],
+    ['/items?id=eq.7', { id: '+7', name: 'same' }],
+    [
+      '/items?id=eq.7',
+      [
+        { id: 8, name: 'other' },
+        { id: '07', name: 'same' },
+      ],
+    ],
+  ])('with %s and %j writes the row whose key is the same value', async (path, body) => {
+    const { status, json } = await write('PUT', `${path}&select=id,name`, body, REPRESENTATION)
+    expect([status, json]).toEqual([201, [{ id: 7, name: 'same' }]])
+    expect(await names()).toEqual(['one', 'two', 'three', 'same'])
+  })
+
   test.each<[path: string, body: object, status: number, code: string]>([
+    ['/items?id=eq.x', { id: 7, name: 'x' }, 400, '22P02'],
+    ['/items?id=eq.7', { name: 'x' }, 400, 'PGRST115'],
+    ['/items?id=eq.7&columns=name', { id: '07', name: 'x' }, 400, 'PGRST115'],
     ['/items?id=gt.7', { id: 7, name: 'x' }, 405, 'PGRST105'],
     ['/items?name=eq.x', { id: 7, name: 'x' }, 405, 'PGRST105'],
     ['/pairs?a=eq.1', { a: 1, b: 1 }, 405, 'PGRST105'],
