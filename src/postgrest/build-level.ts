@@ -137,6 +137,8 @@ interface Source extends ColumnSource {
 
 /** An embedded relation, found in the catalog. */
 interface Embedded {
+  /** The alias of the row that it is embedded in. */
+  readonly parent: string
   readonly embed: BoundEmbed
   readonly relationship: Relationship
   readonly source: Source
@@ -190,18 +192,23 @@ class LevelBuilder {
     const { computed } = relationship
     const from = computed === undefined ? null : callOf(computed, parent, source.alias)
     const on = from === null ? this.#on(relationship, parent.alias, source.alias) : null
-    return { embed, relationship, source, depth, on, from }
+    return { parent: parent.alias, embed, relationship, source, depth, on, from }
   }
 
   #on({ columns, toColumns, junction }: Relationship, parent: string, alias: string): Expression {
     if (junction === null) return columnsEqual(alias, toColumns, parent, columns)
-    this.#junctions += 1
-    const via = `${junction.table.name}_j${this.#junctions}`
+    const via = this.#viaOf(junction)
     const where = and(
       columnsEqual(via, junction.from, parent, columns),
       columnsEqual(via, junction.to, alias, toColumns),
     )
     return exists(get({ table: junction.table, alias: via, where }))
+  }
+
+  /** A new alias of a junction. */
+  #viaOf({ table }: NonNullable<Relationship['junction']>): string {
+    this.#junctions += 1
+    return `${table.name}_j${this.#junctions}`
   }
 
   // ---- members --------------------------------------------------------------------------------------------
@@ -319,11 +326,21 @@ class LevelBuilder {
     return test.what === 'null' ? not(found) : found
   }
 
+  /**
+   * True if a related row exists. The related table is inside of its junction: PostgreSQL can only join the
+   * three tables if each `exists` refers to the query around it.
+   */
   #exists(item: Embedded): Expression {
-    const { embed, source, on, depth } = item
+    const { parent, embed, relationship, source, on, depth } = item
     const inner = embed.embedded.map(below => this.#embedded(below, source, depth + 1))
-    const where = allOf([on, this.#where(embed, source, inner)])
-    return exists(rowsOf(item, { where }))
+    const where = this.#where(embed, source, inner)
+    const { columns, toColumns, junction } = relationship
+    if (junction === null) return exists(rowsOf(item, { where: allOf([on, where]) }))
+    const via = this.#viaOf(junction)
+    const isOfJunction = columnsEqual(via, junction.to, source.alias, toColumns)
+    const related = exists(rowsOf(item, { where: allOf([isOfJunction, where]) }))
+    const isOfParent = columnsEqual(via, junction.from, parent, columns)
+    return exists(get({ table: junction.table, alias: via, where: and(isOfParent, related) }))
   }
 
   #order(term: BoundOrder, source: Source, embedded: readonly Embedded[]): Order {

@@ -8,6 +8,16 @@ import { shopDatabase } from './shop.ts'
 
 const database = databaseFixture(shopDatabase)
 const gateway = gatewayFixture(database)
+const wide = databaseFixture(`
+  create table parts (id int primary key, name text);
+  create table boxes (id int primary key, name text);
+  create table packed (part_id int references parts, box_id int references boxes, primary key (part_id, box_id));
+  insert into parts select i, 'part' from generate_series(1, 2000) as i;
+  insert into boxes select i, 'box' from generate_series(1, 2000) as i;
+  insert into packed select i, 1 + i * 7 % 2000 from generate_series(1, 2000) as i;
+  grant select on parts, boxes, packed to app;
+  analyze parts, boxes, packed`)
+const sparing = gatewayFixture(wide, { toml: 'explain_max_cost = 30' })
 
 describe('one row', () => {
   test('is returned as {data: row}', async () => {
@@ -99,6 +109,12 @@ describe('the children of a row', () => {
       { name: 'home' },
       { name: 'sport' },
     ])
+  })
+  test('are found through a junction by its rows, not among all rows', async () => {
+    const { status, json } = await sparing.get('/api/parts/5/boxes')
+    expect([status, json.data]).toEqual([200, [{ id: 36, name: 'box' }]])
+    // The limit is below the cost of reading all rows.
+    expect((await sparing.get('/api/boxes?name=eq.x')).json.error.code).toBe('QUERY_TOO_EXPENSIVE')
   })
   test('are those of one of two keys, chosen by its hint', async () => {
     expect((await gateway.get('/api/users/1/orders!approved_by?select=id')).json.data).toEqual([{ id: 3 }])

@@ -1,6 +1,6 @@
 /** Builds the tree of a read request, in the same form as the tree of a query-language text. */
 
-import { childJoin, followable } from '../../access/relations.ts'
+import { columnsEqual, followable, relatedTable } from '../../access/relations.ts'
 import { allowsAll, readableColumns, type View } from '../../access/rights.ts'
 import { isSearchable } from '../../access/types.ts'
 import type { Catalog, Relation, Table } from '../../catalog/model.ts'
@@ -231,24 +231,30 @@ export function buildParent({ table, id }: ParentTree): Get {
 
 /**
  * The condition for children of the row with this id. If the relation references the primary key, the id is
- * compared directly.
+ * compared directly. A junction is outside of the parent: PostgreSQL can only join the three tables if each
+ * `exists` refers to the query around it.
  */
 function childCondition({ relation, table: parent, id }: ParentTree, catalog: Catalog): Expression {
-  const byKey = relation.columns.map(name => parent.primaryKey.indexOf(name))
-  if (relation.junction === null && byKey.every(index => index >= 0)) {
-    return and(
-      ...relation.targetColumns.map((name, index) => {
-        const value = id[byKey[index] ?? -1]
-        if (value === undefined) throw new Error('an id has a value for each column of the key')
-        return compare('=', column(TABLE_ALIAS, name), value)
+  const { columns, targetColumns, junction } = relation
+  const parentWith = (linked: Expression) =>
+    exists(get({ table: parent, alias: PARENT, where: and(keyEquals(parent, PARENT, id), linked) }))
+  if (junction !== null) {
+    const linked = parentWith(columnsEqual(VIA, junction.from, PARENT, columns))
+    return exists(
+      get({
+        table: relatedTable(catalog, junction.table),
+        alias: VIA,
+        where: and(columnsEqual(VIA, junction.to, TABLE_ALIAS, targetColumns), linked),
       }),
     )
   }
-  return exists(
-    get({
-      table: parent,
-      alias: PARENT,
-      where: and(keyEquals(parent, PARENT, id), childJoin(relation, PARENT, TABLE_ALIAS, catalog, VIA)),
+  const byKey = columns.map(name => parent.primaryKey.indexOf(name))
+  if (!byKey.every(index => index >= 0)) return parentWith(columnsEqual(TABLE_ALIAS, targetColumns, PARENT, columns))
+  return and(
+    ...targetColumns.map((name, index) => {
+      const value = id[byKey[index] ?? -1]
+      if (value === undefined) throw new Error('an id has a value for each column of the key')
+      return compare('=', column(TABLE_ALIAS, name), value)
     }),
   )
 }
