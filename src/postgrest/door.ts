@@ -124,6 +124,7 @@ export function createDoor(parts: DoorParts): Door {
   const bindLimits = { maxRows: smaller(config.maxRows, limits.maxResultRows), maxInValues: limits.maxInValues }
   const reading = {
     ...{ statements, ...bindLimits, binder: new LevelBinder(bindLimits) },
+    exactUpTo: config.maxRows === 0 ? 0 : bindLimits.maxRows,
     aggregatesEnabled: config.aggregatesEnabled,
     isExposed: parts.isExposed,
   }

@@ -25,6 +25,8 @@ export interface ReadParts {
   readonly statements: Statements
   /** Limit on the rows of a response; 0 means none. */
   readonly maxRows: number
+  /** The number of rows up to which `count=estimated` is exact. 0: it is at least the estimate. */
+  readonly exactUpTo: number
   readonly binder: LevelBinder
   readonly aggregatesEnabled: boolean
   readonly isExposed: IsExposed
@@ -58,7 +60,7 @@ export function readTableStep(
     runs: 'read',
     parts: [rows, ...counts],
     respond([found = [], ...counted]) {
-      const total = totalOf(request, counted, parts.maxRows)
+      const total = totalOf(request, counted, parts.exactUpTo)
       const answer = respondRows(request, range, found, total, () => resultNames(table, level, context))
       return withReply(answer, reply)
     },
@@ -110,14 +112,14 @@ function countStatements(
 function totalOf(
   { preferences }: DoorRequest,
   counted: readonly (readonly ResultRow[])[],
-  maxRows: number,
+  exactUpTo: number,
 ): number | null {
   const [first, second] = counted.map(rows => rows[0]?.[0]?.toString() ?? '')
   if (preferences.count === null || first === undefined) return null
   const exact = Number(first)
   // A plan is JSON.
   if (Number.isNaN(exact)) return plannedRows(first)
-  if (second === undefined || (maxRows > 0 && exact <= maxRows)) return exact
+  if (second === undefined || (exactUpTo > 0 && exact <= exactUpTo)) return exact
   return Math.max(exact, plannedRows(second))
 }
 
