@@ -1,0 +1,16 @@
+import { spawnSync } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { expect, test } from 'vitest'
+import { IDLE_FLAG } from './idle-collections.ts'
+
+test('this version of Node has the flag that postpones collections', () => {
+  const { status, stderr } = spawnSync(process.execPath, [`${IDLE_FLAG}=1000`, '--eval', '0'], { encoding: 'utf8' })
+  expect([status, stderr]).toEqual([0, ''])
+})
+
+test('the program sets the flag before it loads other modules', async () => {
+  const text = await readFile(new URL('main.ts', import.meta.url), 'utf8')
+  expect([...text.matchAll(/^import .* from '(.*)'$/gm)].map(([, name]) => name)).toEqual(['./idle-collections.ts'])
+  const module = await readFile(new URL('idle-collections.ts', import.meta.url), 'utf8')
+  expect([...module.matchAll(/^import .* from '(.*)'$/gm)].map(([, name]) => name)).toEqual(['node:v8'])
+})
