@@ -3,5 +3,5 @@
 import { postponeIdleCollections } from './idle-collections.ts'
 
 postponeIdleCollections()
-// Loaded afterwards: the flag has no effect once other modules are.
+// The flag has no effect if other modules are loaded before it is set.
 await import('./process.ts')
