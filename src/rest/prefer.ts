@@ -23,34 +23,41 @@ const NONE: Preferences = { total: false, returned: null, continues: false, stro
 export function preferencesOf(headers: Incoming['headers']): Preferences {
   const prefer = headerOf(headers, 'prefer')
   if (prefer === undefined) return NONE
-  const items = prefer.split(',')
-  // The first of two values of the same preference applies (RFC 7240, 2).
-  const first = (name: string, values: readonly string[]) =>
-    items.map(item => valueOfPreference(item, name)).find(value => value !== null && values.includes(value)) ?? null
-  return {
-    total: first('count', ['exact']) !== null,
-    returned: first('return', ['minimal', 'representation']) as Preferences['returned'],
-    continues: first('on-error', ['continue']) !== null,
-    strong: first('consistency', ['strong']) !== null,
+  const found = { ...NONE }
+  for (const item of prefer.split(',')) add(item, found)
+  return found
+}
+
+/** The first of two supported values of the same preference applies (RFC 7240, 2). */
+function add(item: string, found: { -readonly [name in keyof Preferences]: Preferences[name] }): void {
+  const equals = item.indexOf('=')
+  if (equals < 0) return
+  const value = readValue(item.slice(equals + 1))
+  switch (item.slice(0, equals).trim().toLowerCase()) {
+    case 'return':
+      if (value === 'minimal' || value === 'representation') found.returned ??= value
+      break
+    case 'count':
+      found.total ||= value === 'exact'
+      break
+    case 'on-error':
+      found.continues ||= value === 'continue'
+      break
+    case 'consistency':
+      found.strong ||= value === 'strong'
   }
+}
+
+/** The value can be quoted; parameters after a semicolon are ignored. */
+function readValue(text: string): string {
+  const [written = ''] = text.split(';', 1)
+  return written
+    .trim()
+    .replace(/^"(.*)"$/, '$1')
+    .toLowerCase()
 }
 
 /** Adds the `Preference-Applied` header to a response (RFC 7240, 3). */
 export function withPreference(answer: Answer, applied: 'count=exact' | 'return=representation'): Answer {
   return { ...answer, headers: { 'Preference-Applied': applied, ...answer.headers } }
-}
-
-/**
- * The value of the preference `name`, or null if `item` is a different preference. The value can be quoted;
- * parameters after a semicolon are ignored.
- */
-function valueOfPreference(item: string, name: string): string | null {
-  const [written = ''] = item.split(';')
-  const equals = written.indexOf('=')
-  if (equals < 0 || written.slice(0, equals).trim().toLowerCase() !== name) return null
-  return written
-    .slice(equals + 1)
-    .trim()
-    .replace(/^"(.*)"$/, '$1')
-    .toLowerCase()
 }
