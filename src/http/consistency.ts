@@ -19,8 +19,14 @@ const SHOWN_MAX = 40
 function consistencyOf(headers: Incoming['headers']): Consistency {
   if (headers['x-svc-lsn'] === undefined && headers.prefer === undefined) return PLAIN
   const after = positionOf(headers)
-  if (preferencesOf(headers).strong) return STRONG
+  if (isStrong(headers)) return STRONG
   return after === 0n ? PLAIN : { isStrong: false, after }
+}
+
+/** Looks for the name first, which is cheaper than parsing: most preferences are about something else. */
+function isStrong(headers: Incoming['headers']): boolean {
+  const prefer = headerOf(headers, 'prefer')
+  return prefer !== undefined && /consistency/i.test(prefer) && preferencesOf(headers).strong
 }
 
 /** Records what the reads of a request, or of an operation of a batch without a transaction, must see. */
