@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { readResultFiles } from '../../bench/harness/result-files.ts'
 import { mergeResults, printResults, type Results, readResults } from '../../bench/harness/results.ts'
+import { read } from './tree.ts'
 
 const BENCHMARKS = [
   { name: 'get', title: 'Get by id' },
@@ -26,6 +27,22 @@ test('the recorded files are what the benchmarks write', async () => {
   const results = await readResultFiles()
   const named = new Set([...results.targets, ...results.lanes].map(row => row.at(-1)))
   expect(results.runs.map(({ id }) => id).sort()).toEqual([...named].sort())
+})
+
+test.each([
+  ['README.md', 'Performance'],
+  ['docs/guides/sizing.md', 'Throughput of one process'],
+  ['docs/guides/sizing.md', 'Realtime'],
+  ['docs/guides/sizing.md', 'Cost of captured tables and webhooks'],
+])('the tables of the documentation have recorded figures: %s, %s', async (path, heading) => {
+  const [, section = ''] = read(path).split(`\n## ${heading}\n`)
+  const [own = ''] = section.split('\n## ')
+  const cells = [...own.matchAll(/^\| (?!-)[^|]+\|(.+)\|$/gm)].flatMap(([, rest = '']) => rest.split('|'))
+  const figures = cells.flatMap(cell => cell.match(/\d+(?: \d{3})*(?:\.\d+)?/g) ?? [])
+  const { targets, lanes } = await readResultFiles()
+  const recorded = [...targets, ...lanes].flat().join('\n')
+  expect(figures.length).toBeGreaterThan(5)
+  expect(figures.filter(figure => !new RegExp(`(?<![\\d.])${figure}(?![\\d.])`).test(recorded))).toEqual([])
 })
 
 test('a file that was edited by hand is refused', () => {
