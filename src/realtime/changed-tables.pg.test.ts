@@ -36,6 +36,7 @@ async function watch() {
     ...{ now: () => Date.now(), shareRead: null, isUsable: () => true, onDoubt() {} },
     onChanged: tables => changed.push(tables),
   })
+  // Every test ends with this: a request that waits in the pool for an unfinished read has a timer too.
   const isWaiting = () => until(() => vi.getTimerCount() === 1)
   await isWaiting()
   return { watched, changed, isWaiting, reads: () => reads }
@@ -64,6 +65,7 @@ test('changes from the write-ahead log are known when they have been stored, and
   expect(reads()).toBe(before)
   vi.advanceTimersByTime(1)
   expect(reads()).toBe(before + 1)
+  await isWaiting()
   watched.close()
 })
 
@@ -77,6 +79,7 @@ test('without notifications, changes are found by polls, which are then more fre
   const before = reads()
   vi.advanceTimersByTime(READ_INTERVAL_MS)
   expect(reads()).toBe(before + 1)
+  await isWaiting()
   watched.close()
 })
 
