@@ -36,7 +36,7 @@ async function watch() {
     ...{ now: () => Date.now(), shareRead: null, isUsable: () => true, onDoubt() {} },
     onChanged: tables => changed.push(tables),
   })
-  // Every test ends with this: a request that waits in the pool for an unfinished read has a timer too.
+  // No test ends during a read: the next one would wait in the pool, whose timer counts too.
   const isWaiting = () => until(() => vi.getTimerCount() === 1)
   await isWaiting()
   return { watched, changed, isWaiting, reads: () => reads }
