@@ -64,6 +64,8 @@ export interface RelatedLimits extends FilterLimits {
   readonly maxResultRows: number
 }
 
+const NO_RELATIONS: readonly ExpandedRelation[] = []
+
 /**
  * Adds the parameters of the relations to the parsed `expand`. The values are added in the order of the
  * relations, so parameters in another order have the same plan key.
@@ -76,6 +78,7 @@ export function withParameters(
   limits: RelatedLimits,
   counted: FilterCount,
 ): readonly ExpandedRelation[] {
+  if (relations.length === 0) return NO_RELATIONS
   const rowsAt = new Map<string, RelatedParameter[]>()
   for (const parameter of related) {
     const key = parameter.path.join('\0')
