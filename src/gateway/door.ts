@@ -77,6 +77,7 @@ export function connectDoor(parts: DoorConnection): Door {
     authenticate: createAuthenticate(canVerify ? tokens : null),
     resource,
     settingsOfRole: role => opened.roleSettings.of(role),
+    statementTimeoutMs: gateway.statementTimeoutMs,
     unsent,
     view: identity => ({ catalog: opened.catalog.current(), rights: policies.rightsOf(identity), limits: gateway }),
     ...{ plans: opened.plans, isExposed, reads, requests },

@@ -68,6 +68,7 @@ export interface DoorParts {
   /** The metadata that a 401 response links to; null for none. */
   readonly resource: Pick<ProtectedResource, 'metadataUrl'> | null
   readonly settingsOfRole: SettingsOfRole
+  readonly statementTimeoutMs: number
   /** The settings that nothing in the database reads; requests need not make them. */
   readonly unsent: UnsentSettings
   /** The schema and rights of a caller. */
@@ -118,7 +119,7 @@ export function createDoor(parts: DoorParts): Door {
   const { prefix } = config
   const roleOf = createRoles(config)
   const callers = new WeakMap<Identity, DatabaseCaller>()
-  const sessions = new Sessions(config, parts.settingsOfRole, parts.unsent)
+  const sessions = new Sessions(config, parts.settingsOfRole, parts.unsent, parts.statementTimeoutMs)
   const hoisted = new HoistedSettings(config.hoistedTxSettings)
   const statements = new Statements(parts.plans, parts.searchLanguage)
   const bindLimits = { maxRows: smaller(config.maxRows, limits.maxResultRows), maxInValues: limits.maxInValues }
@@ -190,7 +191,7 @@ export function createDoor(parts: DoorParts): Door {
     // The rights of the caller are kept by the object that its requests share.
     const context: RequestContext = { incoming, identity, view: parts.view(caller.identity) }
     const ofCall = (of: DatabaseFunction): RequestContext => {
-      const session = identity.session && hoisted.add(identity.session, of)
+      const session = identity.session && hoisted.add(identity.session, of, request.preferences.timeout)
       return session === undefined || session === identity.session
         ? context
         : { ...context, identity: { ...identity, session } }

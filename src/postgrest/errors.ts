@@ -173,6 +173,14 @@ export function notSetReturning(): PostgrestError {
   return new PostgrestError(400, 'PGRST128', message)
 }
 
+/** A preferred timeout above that of the role or of the gateway, in milliseconds. */
+export function timeoutTooLong(maxMs: number): PostgrestError {
+  return new PostgrestError(400, 'PGRST129', 'Timeout preference exceeded maximum allowed', {
+    details: `The maximum timeout allowed is ${Math.floor(maxMs / 1000)}s`,
+    hint: 'Reduce the timeout',
+  })
+}
+
 /** A path that does not name a resource. */
 export function invalidPath(): PostgrestError {
   return new PostgrestError(404, 'PGRST125', 'Invalid path specified in request URL')

@@ -21,6 +21,7 @@ const sessions = new Sessions(
   CONFIG,
   () => stored,
   () => unsent,
+  30_000,
 )
 
 interface Request {
@@ -77,6 +78,14 @@ describe.each<readonly [string, () => object]>([
     const own = settingsOf({})
     expect(settingsOf(other)).not.toEqual(own)
     expect(settingsOf({})).toEqual(own)
+  })
+
+  test('requests with different timeouts share no settings, because commands are kept by them', () => {
+    const own = settingsOf({})
+    const shorter = settingsOf({ preferences: { ...PREFERENCES, timeout: 5 } })
+    expect(shorter).toEqual(own)
+    expect(shorter).not.toBe(own)
+    expect(settingsOf({ preferences: { ...PREFERENCES, timeout: 6 } })).not.toBe(shorter)
   })
 
   test('requests that differ only in what no setting describes share their settings', () => {

@@ -7,7 +7,7 @@ import { claimAt } from '../identity/claims.ts'
 import type { Identity, RequestSession } from '../identity/identity.ts'
 import { isObject, type Json, parseJson, printJson } from '../json/text/values.ts'
 import { inDoubleQuotes, quoteIdentifier } from '../language/sql/quote.ts'
-import { tokenRequired } from './errors.ts'
+import { timeoutTooLong, tokenRequired } from './errors.ts'
 import type { Head } from './heads.ts'
 import type { PostgrestPreferences } from './preferences.ts'
 
@@ -76,6 +76,7 @@ interface KeptSettings {
   readonly without: ReadonlySet<string>
   readonly schema: string
   readonly timezone: string | null
+  readonly timeoutMs: number | null
 }
 
 /** The last settings for a head, or for a caller. */
@@ -88,14 +89,19 @@ export class Sessions {
   readonly #config: SessionConfig
   readonly #settingsOf: SettingsOfRole
   readonly #unsent: UnsentSettings
+  readonly #statementTimeoutMs: number
   readonly #before: string | null
   readonly #rollsBack: boolean
 
-  /** `settingsOf`: the settings that the database stores for a role, the same object until they change. */
-  constructor(config: SessionConfig, settingsOf: SettingsOfRole, unsent: UnsentSettings) {
+  /**
+   * `settingsOf`: the settings that the database stores for a role, the same object until they change.
+   * `statementTimeoutMs`: the limit of the gateway.
+   */
+  constructor(config: SessionConfig, settingsOf: SettingsOfRole, unsent: UnsentSettings, statementTimeoutMs: number) {
     this.#config = config
     this.#settingsOf = settingsOf
     this.#unsent = unsent
+    this.#statementTimeoutMs = statementTimeoutMs
     const { preRequest, txEnd } = config
     this.#rollsBack = txEnd.startsWith('rollback')
     this.#before = preRequest === null ? null : `SELECT ${configuredFunction(preRequest)}()`
@@ -104,6 +110,7 @@ export class Sessions {
   /**
    * The caller of one request with its session. `slot` is the same for requests with the same head. `reply`
    * receives what the statements set.
+   * @throws {PostgrestError} for a preferred timeout above the maximum.
    */
   of(
     caller: DatabaseCaller,
@@ -113,11 +120,12 @@ export class Sessions {
     preferences: PostgrestPreferences,
     reply: SessionReply,
   ): Identity {
-    const { timezone, tx } = preferences
+    const { timezone, tx, timeout } = preferences
     const stored = this.#settingsOf(caller.role)
+    const timeoutMs = timeout === null ? stored.timeoutMs : this.#preferred(timeout * 1000, stored)
     const session: RequestSession = {
-      settings: this.#settings(caller, head, slot, schema, timezone, stored),
-      timeoutMs: stored.timeoutMs,
+      settings: this.#settings(caller, head, slot, schema, timezone, timeoutMs, stored),
+      timeoutMs,
       before: this.#before,
       rollsBack: tx === null ? this.#rollsBack : tx === 'rollback',
       replied(headers, status) {
@@ -128,22 +136,30 @@ export class Sessions {
     return withSession(caller.identity, session)
   }
 
+  #preferred(timeoutMs: number, stored: StoredSettings): number {
+    const maxMs = Math.min(this.#statementTimeoutMs, stored.timeoutMs ?? Number.POSITIVE_INFINITY)
+    if (timeoutMs > maxMs) throw timeoutTooLong(maxMs)
+    return timeoutMs
+  }
+
+  /** An array belongs to one timeout, because the commands that are made for it contain the timeout. */
   #settings(
     caller: DatabaseCaller,
     head: Head,
     ofHead: SettingsSlot,
     schema: string,
     timezone: string | null,
+    timeoutMs: number | null,
     stored: StoredSettings,
   ): Settings {
     const without = this.#unsent()
     const slot = OF_REQUEST.every(name => without.has(name)) ? caller : ofHead
     const last = slot.settings
     if (last?.caller === caller && last.stored === stored && last.without === without) {
-      if (last.schema === schema && last.timezone === timezone) return last.settings
+      if (last.schema === schema && last.timezone === timezone && last.timeoutMs === timeoutMs) return last.settings
     }
     const settings = this.#made(caller, describing(head, this.#config, without), schema, timezone, stored)
-    slot.settings = { settings, caller, stored, without, schema, timezone }
+    slot.settings = { settings, caller, stored, without, schema, timezone, timeoutMs }
     return settings
   }
 

@@ -250,7 +250,7 @@ function respondInsert(writing: Writing, results: readonly WriteResult[], upsert
   return finished(writing, { status, headers, rows, count, applied: hasTarget ? OF_UPSERT : OF_INSERT })
 }
 
-const OF_INSERT: readonly AppliedPreference[] = ['missing', 'return', 'count', 'tx', 'handling', 'timezone']
+const OF_INSERT: readonly AppliedPreference[] = ['missing', 'return', 'count', 'tx', 'handling', 'timezone', 'timeout']
 const OF_UPSERT: readonly AppliedPreference[] = ['resolution', ...OF_INSERT]
 
 function printLocation(table: Table, key: readonly (Buffer | null | undefined)[]): string {
@@ -284,7 +284,7 @@ function put(writing: Writing): RequestStep {
       const { level } = writing.returning
       const isCreated = rows[0]?.[level === null ? 0 : 1]?.toString() === 't'
       const status = level === null ? 204 : isCreated ? 201 : 200
-      const applied = ['return', 'count', 'tx', 'handling', 'timezone'] as const
+      const applied = ['return', 'count', 'tx', 'handling', 'timezone', 'timeout'] as const
       return finished(writing, { status, headers: {}, rows, count: rows.length, applied })
     },
   }
@@ -382,7 +382,7 @@ function respondChange(writing: Writing, result: WriteResult | null): Answer {
     ...{ rows, count },
     applied: [
       ...(isUpdate ? (['missing'] as const) : []),
-      ...(['return', 'count', 'tx', 'handling', 'timezone', 'max-affected'] as const),
+      ...(['return', 'count', 'tx', 'handling', 'timezone', 'max-affected', 'timeout'] as const),
     ],
   })
 }
