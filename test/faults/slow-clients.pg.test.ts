@@ -5,6 +5,7 @@
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, expect, test } from 'vitest'
+import { bufferBytes } from '../support/buffer-bytes.ts'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { connectTo } from '../support/raw-http.ts'
 
@@ -36,9 +37,6 @@ function ask(path: string): Socket {
   return socket
 }
 
-/** Buffers are outside the heap, so they are counted exactly. The sum can include garbage. */
-const bufferBytes = () => process.memoryUsage().arrayBuffers
-
 test('four clients that never read their 8 MB hold no connection and at most 24 MB of memory each', async () => {
   const before = bufferBytes()
   const clients = Array.from({ length: 4 }, () => ask('/api/notes?id=8'))
@@ -48,7 +46,7 @@ test('four clients that never read their 8 MB hold no connection and at most 24 
     const began = performance.now()
     expect((await gateway.get('/api/notes/1')).json.data).toEqual({ id: 1, body: 'small' })
     expect(performance.now() - began).toBeLessThan(AT_ONCE_MS)
-    // Twice the size: the received row, which may not be collected yet, and the response made from it.
+    // Twice the size: the received row, and the response made from it.
     expect(bufferBytes() - before).toBeLessThan(3 * clients.length * 8 * MB)
   } finally {
     for (const client of clients) client.destroy()

@@ -7,8 +7,8 @@ import type { Socket } from 'node:net'
 import pg from 'pg'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Event } from '../../src/events.ts'
+import { bufferBytes } from '../support/buffer-bytes.ts'
 import { databaseFixture } from '../support/fixtures.ts'
-import { collectGarbage } from '../support/garbage.ts'
 import { type AskOptions, type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
 import { execute } from '../support/postgres.ts'
 import { connectTo } from '../support/raw-http.ts'
@@ -56,11 +56,6 @@ async function unread(tenantId: string): Promise<Socket> {
 
 const POLL = { timeout: 10_000 }
 
-function heldBytes(): number {
-  collectGarbage()
-  return process.memoryUsage().arrayBuffers
-}
-
 const answeredLists = () => events.filter(event => event.kind === 'request' && event.route === '/api/{table}').length
 
 const small = (tenantId: string, options: AskOptions = {}): Promise<Reply> =>
@@ -74,13 +69,13 @@ async function metric(line: RegExp): Promise<number> {
 describe('pipelined requests of one connection', () => {
   test('wait while earlier responses are not read, and are all answered once they are', async () => {
     await start('')
-    const before = heldBytes()
+    const before = bufferBytes()
     const socket = await ask('a', ...Array.from({ length: 20 }, () => '/api/notes?id=8'))
     while (answeredLists() === 0) await once(socket, 'readable')
     // Any other request would have started by now.
     for (let i = 0; i < 50; i++) expect((await small('b')).status).toBe(200)
     expect(answeredLists()).toBeLessThanOrEqual(4)
-    await expect.poll(() => heldBytes() - before, POLL).toBeLessThan(5 * LARGE)
+    await expect.poll(() => bufferBytes() - before, POLL).toBeLessThan(5 * LARGE)
     let bytes = 0
     let heads = 0
     for await (const chunk of socket) {
