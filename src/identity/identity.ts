@@ -29,10 +29,11 @@ export interface Identity {
 export interface RequestSession {
   /**
    * Session settings after those of the caller. The names depend on the configuration, not on the caller. An
-   * array belongs to one caller, so what is made for it serves other requests with the same array.
+   * array belongs to one caller and one timeout, so what is made for it serves other requests with the same
+   * array.
    */
   readonly settings: readonly (readonly [name: string, value: string])[]
-  /** `statement_timeout` of the role in milliseconds; the smaller one counts. Null for none. */
+  /** In milliseconds: that of the role, or the shorter one that the request prefers. Null for none. */
   readonly timeoutMs: number | null
   /** SQL that runs after the settings and before the first statement; null for none. */
   readonly before: string | null

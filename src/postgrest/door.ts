@@ -191,7 +191,7 @@ export function createDoor(parts: DoorParts): Door {
     // The rights of the caller are kept by the object that its requests share.
     const context: RequestContext = { incoming, identity, view: parts.view(caller.identity) }
     const ofCall = (of: DatabaseFunction): RequestContext => {
-      const session = identity.session && hoisted.add(identity.session, of, request.preferences.timeout)
+      const session = identity.session && hoisted.add(identity.session, of, request.preferences.timeoutMs)
       return session === undefined || session === identity.session
         ? context
         : { ...context, identity: { ...identity, session } }

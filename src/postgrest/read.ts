@@ -160,4 +160,4 @@ function respondRows(
 /** Names that are the same encoded, which most are. */
 const UNRESERVED = /^\w*$/
 
-const APPLIED: readonly AppliedPreference[] = ['count', 'tx', 'handling', 'timezone', 'timeout']
+const APPLIED: readonly AppliedPreference[] = ['count']

@@ -82,10 +82,10 @@ describe.each<readonly [string, () => object]>([
 
   test('requests with different timeouts share no settings, because commands are kept by them', () => {
     const own = settingsOf({})
-    const shorter = settingsOf({ preferences: { ...PREFERENCES, timeout: 5 } })
+    const shorter = settingsOf({ preferences: { ...PREFERENCES, timeoutMs: 5_000 } })
     expect(shorter).toEqual(own)
     expect(shorter).not.toBe(own)
-    expect(settingsOf({ preferences: { ...PREFERENCES, timeout: 6 } })).not.toBe(shorter)
+    expect(settingsOf({ preferences: { ...PREFERENCES, timeoutMs: 6_000 } })).not.toBe(shorter)
   })
 
   test('requests that differ only in what no setting describes share their settings', () => {

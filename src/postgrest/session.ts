@@ -120,9 +120,9 @@ export class Sessions {
     preferences: PostgrestPreferences,
     reply: SessionReply,
   ): Identity {
-    const { timezone, tx, timeout } = preferences
+    const { timezone, tx } = preferences
     const stored = this.#settingsOf(caller.role)
-    const timeoutMs = timeout === null ? stored.timeoutMs : this.#preferred(timeout * 1000, stored)
+    const timeoutMs = this.#timeoutMs(preferences, stored)
     const session: RequestSession = {
       settings: this.#settings(caller, head, slot, schema, timezone, timeoutMs, stored),
       timeoutMs,
@@ -136,13 +136,13 @@ export class Sessions {
     return withSession(caller.identity, session)
   }
 
-  #preferred(timeoutMs: number, stored: StoredSettings): number {
+  #timeoutMs({ timeoutMs }: PostgrestPreferences, stored: StoredSettings): number | null {
+    if (timeoutMs === null) return stored.timeoutMs
     const maxMs = Math.min(this.#statementTimeoutMs, stored.timeoutMs ?? Number.POSITIVE_INFINITY)
     if (timeoutMs > maxMs) throw timeoutTooLong(maxMs)
     return timeoutMs
   }
 
-  /** An array belongs to one timeout, because the commands that are made for it contain the timeout. */
   #settings(
     caller: DatabaseCaller,
     head: Head,

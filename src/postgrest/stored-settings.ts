@@ -19,11 +19,6 @@ export function storedSettings(stored: ReadonlyMap<string, string>): StoredSetti
 
 const UNITS: Readonly<Record<string, number>> = { us: 0.001, ms: 1, s: 1_000, min: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** The smaller of two limits; null is none. */
-function smaller(one: number | null, other: number | null): number | null {
-  return one === null || other === null ? (one ?? other) : Math.min(one, other)
-}
-
 /** A duration as PostgreSQL stores it (PostgreSQL manual, 20.1.1). Null for 0, which means no limit. */
 function millisecondsIn(text: string): number | null {
   const [, amount = '', unit = ''] = /^\s*([0-9.]+)\s*([a-z]*)\s*$/.exec(text) ?? []
@@ -44,10 +39,10 @@ export class HoistedSettings {
   }
 
   /**
-   * They replace those of the role. Without any, the result is the same session. `preferred`: the timeout
-   * that the request prefers, in seconds; the smaller one counts.
+   * They replace those of the role. Without any, the result is the same session. `preferredMs`: the timeout
+   * that the request prefers, which the function cannot extend; null for none.
    */
-  add(session: RequestSession, of: DatabaseFunction, preferred: number | null): RequestSession {
+  add(session: RequestSession, of: DatabaseFunction, preferredMs: number | null): RequestSession {
     if (of.settings === undefined) return session
     const own = [...of.settings].filter(([name]) => this.#names.includes(name.toLowerCase()))
     if (own.length === 0) return session
@@ -56,13 +51,11 @@ export class HoistedSettings {
     const found = byFunction.get(of)
     if (found !== undefined) return { ...session, ...found }
     const { settings, timeoutMs } = storedSettings(new Map(own))
-    const preferredMs = preferred === null ? null : preferred * 1000
+    const ownMs = timeoutMs === null ? preferredMs : Math.min(timeoutMs, preferredMs ?? timeoutMs)
     const names = new Set(settings.map(([name]) => name))
     const made = {
       settings: [...session.settings.filter(([name]) => !names.has(name)), ...settings],
-      timeoutMs: own.some(([name]) => name === 'statement_timeout')
-        ? smaller(timeoutMs, preferredMs)
-        : session.timeoutMs,
+      timeoutMs: own.some(([name]) => name === 'statement_timeout') ? ownMs : session.timeoutMs,
     }
     byFunction.set(of, made)
     return { ...session, ...made }

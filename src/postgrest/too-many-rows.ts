@@ -7,8 +7,7 @@ import type { DoorRequest } from './request.ts'
 
 /** The number of rows above which the request is rolled back; null for no limit. */
 export function rowsMaxOf({ mediaType, preferences }: Pick<DoorRequest, 'mediaType' | 'preferences'>): number | null {
-  if (mediaType.form === 'object') return 1
-  return preferences.handling === 'strict' ? preferences.maxAffected : null
+  return mediaType.form === 'object' ? 1 : preferences.maxAffected
 }
 
 const TOO_MANY = new RegExp(`${TOO_MANY_ROWS}(\\d+)`)

@@ -250,7 +250,7 @@ function respondInsert(writing: Writing, results: readonly WriteResult[], upsert
   return finished(writing, { status, headers, rows, count, applied: hasTarget ? OF_UPSERT : OF_INSERT })
 }
 
-const OF_INSERT: readonly AppliedPreference[] = ['missing', 'return', 'count', 'tx', 'handling', 'timezone', 'timeout']
+const OF_INSERT: readonly AppliedPreference[] = ['missing', 'return', 'count']
 const OF_UPSERT: readonly AppliedPreference[] = ['resolution', ...OF_INSERT]
 
 function printLocation(table: Table, key: readonly (Buffer | null | undefined)[]): string {
@@ -284,7 +284,7 @@ function put(writing: Writing): RequestStep {
       const { level } = writing.returning
       const isCreated = rows[0]?.[level === null ? 0 : 1]?.toString() === 't'
       const status = level === null ? 204 : isCreated ? 201 : 200
-      const applied = ['return', 'count', 'tx', 'handling', 'timezone', 'timeout'] as const
+      const applied = ['return', 'count'] as const
       return finished(writing, { status, headers: {}, rows, count: rows.length, applied })
     },
   }
@@ -380,10 +380,7 @@ function respondChange(writing: Writing, result: WriteResult | null): Answer {
     status: returning.level === null ? 204 : 200,
     headers: { 'Content-Range': isUpdate ? printContentRange(0, count - 1, total) : printContentRange(1, 0, total) },
     ...{ rows, count },
-    applied: [
-      ...(isUpdate ? (['missing'] as const) : []),
-      ...(['return', 'count', 'tx', 'handling', 'timezone', 'max-affected', 'timeout'] as const),
-    ],
+    applied: [...(isUpdate ? (['missing'] as const) : []), ...(['return', 'count', 'max-affected'] as const)],
   })
 }
 

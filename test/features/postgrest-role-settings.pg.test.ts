@@ -86,24 +86,24 @@ test.each(['0', '-1', '00', '1.5', '1s', ''])('a timeout of "%s" is ignored', as
   expect(headers.get('preference-applied')).toBe('handling=strict')
 })
 
-test.each<readonly [string, string, string | undefined, string]>([
-  ['GET', '/one', undefined, '30'],
-  ['POST', '/one', '{"id":7}', '30'],
-  ['PATCH', '/one?id=eq.7', '{"id":8}', '30'],
-  ['DELETE', '/one?id=eq.8', undefined, '30'],
-  ['POST', '/rpc/hoisted', undefined, '30'],
-  ['GET', '/', undefined, '30'],
-])('a timeout of up to that of the gateway is applied to %s %s', async (method, path, body, seconds) => {
+test.each<readonly [string, string, string | undefined]>([
+  ['GET', '/one', undefined],
+  ['POST', '/one', '{"id":7}'],
+  ['PATCH', '/one?id=eq.7', '{"id":8}'],
+  ['DELETE', '/one?id=eq.8', undefined],
+  ['POST', '/rpc/hoisted', undefined],
+  ['GET', '/', undefined],
+])('a timeout of up to that of the gateway is applied to %s %s', async (method, path, body) => {
   const send = (timeout: string) =>
     ask(path, {
       method,
       headers: { Prefer: `handling=strict, timeout=${timeout}`, 'Content-Type': 'application/json' },
       ...(body === undefined ? {} : { body }),
     })
-  const accepted = await send(seconds)
+  const accepted = await send('30')
   expect(accepted.status).toBeLessThan(300)
-  expect(accepted.headers.get('preference-applied')).toContain(`timeout=${seconds}`)
-  for (const more of [String(Number(seconds) + 1), '9'.repeat(400)]) {
+  expect(accepted.headers.get('preference-applied')).toContain('timeout=30')
+  for (const more of ['31', '9'.repeat(400)]) {
     const refused = await send(more)
     expect([refused.status, refused.json]).toEqual([
       400,

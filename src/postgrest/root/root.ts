@@ -177,7 +177,7 @@ function addressOf({ headers }: Incoming, { config, publicUrl }: RootParts): Doc
 function answer(request: DoorRequest, { contentType }: RootForm, body: Buffer): Answer {
   const headers: Record<string, string> = {}
   addType(headers, { ...request, mediaType: { ...request.mediaType, contentType } })
-  const applied = printApplied(request.preferences, ['tx', 'handling', 'timezone', 'timeout'])
+  const applied = printApplied(request.preferences, [])
   if (applied !== null) headers['Preference-Applied'] = applied
   return { status: 200, headers, body: request.incoming.method === 'HEAD' ? null : body }
 }

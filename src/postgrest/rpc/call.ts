@@ -181,7 +181,7 @@ function respond(request: DoorRequest, outcome: Outcome): Answer {
   return { status, headers, rows: count, body: incoming.method === 'HEAD' ? null : body }
 }
 
-const APPLIED: readonly AppliedPreference[] = ['count', 'tx', 'handling', 'timezone', 'max-affected', 'timeout']
+const APPLIED: readonly AppliedPreference[] = ['count', 'max-affected']
 
 function bodyOf({ mediaType }: DoorRequest, { called, rows, set, form }: Outcome): Answer['body'] {
   if (mediaType.form === 'csv')
